@@ -72,6 +72,7 @@ PYTHON = Grammar(
         "default_parameter": ("name", "value"), "typed_default_parameter": ("name", "value"),
         "assignment": ("left", "right"), "augmented_assignment": ("left", ""), "for_statement": ("left", "right"),
         "for_in_clause": ("left", "right"), "named_expression": ("name", "value"), "as_pattern": ("alias", ""),
+        "case_pattern": ("", ""),
     },
     loops=frozenset({"for_statement", "for_in_clause"}),
 )  # fmt: skip
@@ -97,7 +98,7 @@ _JAVASCRIPT = Grammar(
     blocks=frozenset({"statement_block", "switch_body"}),
     binds={
         "formal_parameters": ("", ""), "arrow_function": ("parameter", ""), "catch_clause": ("parameter", ""),
-        "variable_declarator": ("name", "value"), "for_in_statement": ("left", "right"),
+        "lexical_declaration": ("", ""), "variable_declaration": ("", ""), "for_in_statement": ("left", "right"),
     },
     loops=frozenset({"for_in_statement"}),
     updates=frozenset({"assignment_expression"}),
@@ -121,6 +122,7 @@ _TYPESCRIPT = replace(
         {"variable_declarator", "public_field_definition", "pair", "property_signature", "enum_assignment",
          "required_parameter", "optional_parameter"}
     ),
+    scopes=_JAVASCRIPT.scopes | {"function_type", "constructor_type"},
     binds={
         **_JAVASCRIPT.binds,
         "required_parameter": ("pattern", "value"),
@@ -167,8 +169,7 @@ _JAVA = Grammar(
     imports=frozenset({"import_declaration", "package_declaration"}),
     scopes=frozenset(
         {"block", "lambda_expression", "for_statement", "enhanced_for_statement", "catch_clause",
-         "try_with_resources_statement", "if_statement", "while_statement", "switch_rule",
-         "switch_block_statement_group"}
+         "try_with_resources_statement", "switch_rule", "switch_block_statement_group"}
     ),
     blocks=frozenset({"block"}),
     binds={

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from bot.code.parsing.definitions import Local
 from bot.code.parsing.expressions import chain
 from bot.code.parsing.grammars import Grammar
-from bot.code.parsing.trees import LONGEST_NAME, text_of
+from bot.code.parsing.trees import LONGEST_NAME, is_import, text_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -25,9 +25,14 @@ _NAMES = frozenset({"identifier", "shorthand_property_identifier_pattern", "shor
 _USED_FIELDS = frozenset({"type", "right", "default", "key", "size", "parameters", "condition"})
 _USED_NODES = frozenset({"attribute", "subscript", "call", "member_expression", "subscript_expression",
                          "selector_expression", "index_expression", "unary_expression", "field_expression",
-                         "call_expression", "scoped_identifier", "marker_annotation", "annotation"})  # fmt: skip
+                         "call_expression", "scoped_identifier", "marker_annotation", "annotation",
+                         "class_pattern"})  # fmt: skip
 #: Patterns that take a value apart; a name in one has neither its type nor its value.
 _TAKES_APART = re.compile(r"(?<!mut_)(?<!ref_)(?:pattern|list|tuple)$")
+#: Declarations of scripts, which hold several variables; that with ``var`` holds in the whole function.
+_DECLARATIONS = frozenset({"lexical_declaration", "variable_declaration"})
+#: Nodes that declare a name for the whole function.
+_HOISTED = frozenset({"variable_declaration", "named_expression"})
 _OUTER_NAMES = frozenset({"global_statement", "nonlocal_statement"})
 _NO_VALUES = frozenset({"None", "null", "nil", "undefined", "true", "false", "True", "False"})
 #: Types that say nothing.
@@ -51,6 +56,7 @@ def local_names(nodes: Iterable[Node], grammar: Grammar, data: bytes) -> tuple[L
     results: list[Local] = []
     scopes: list[_Scope] = []
     scope_types = _scope_types(grammar)
+    inner_end = 0
     for node in nodes:
         while scopes and scopes[-1].node.end_byte <= node.start_byte:
             scopes.pop()
@@ -62,14 +68,27 @@ def local_names(nodes: Iterable[Node], grammar: Grammar, data: bytes) -> tuple[L
             scopes[-1].outer_names.update(text_of(child, data, LONGEST_NAME) for child in node.named_children)
         elif node.type in grammar.updates:
             _update(node, scopes, results, data)
-        elif node.type in grammar.binds:
-            for local in _declared(node, scopes[-1].node, grammar, data):
-                if local.name not in scopes[-1].outer_names:
-                    scopes[-1].places[local.name] = len(results)
+        elif node.type in grammar.binds and node.start_byte >= inner_end:
+            if grammar.name == "c":  # the parameters of a function pointer are no names
+                inner_end = node.end_byte
+            scope = _scope_of(node, scopes, grammar)
+            if scope is None:
+                continue
+            for local in _declared(node, scope.node, grammar, data):
+                if local.name not in scope.outer_names:
+                    scope.places[local.name] = len(results)
                     results.append(local)
         if len(results) > MAX_LOCALS:
             break
     return tuple(results[:MAX_LOCALS])
+
+
+def _scope_of(node: Node, scopes: Sequence[_Scope], grammar: Grammar) -> _Scope | None:
+    """Return the scope in which a node declares names; None if it is the file."""
+    is_var = any(child.type == "var" for child in node.children[:2]) and node.type == "for_in_statement"
+    if not is_var and node.type not in _HOISTED:
+        return scopes[-1]
+    return next((scope for scope in reversed(scopes) if scope.node.type in grammar.functions), None)
 
 
 @cache
@@ -96,14 +115,32 @@ def _update(node: Node, scopes: Sequence[_Scope], results: list[Local], data: by
 def _declared(node: Node, scope: Node, grammar: Grammar, data: bytes) -> Iterator[Local]:
     """Yield the names that a node declares in a scope."""
     line, first, last = node.start_point.row + 1, scope.start_point.row + 1, scope.end_point.row + 1
+    if node.type == "as_pattern" and node.parent is not None and node.parent.type == "except_clause":
+        first, last = line, node.parent.end_point.row + 1
     if scope.type in grammar.blocks and first < last:
         # A value may have the name of its variable: ``let load = load()``.
         rest = data[node.end_byte : node.end_byte + 200].partition(b"\n")[0].strip(b" \t\r;,)}")
         first = node.end_point.row + (1 if rest else 2)
+    lines = line, first, last
+    names_field, value_field = grammar.binds[node.type]
+    if node.type in _DECLARATIONS:
+        for declarator in node.named_children[:MAX_DECLARED]:
+            if declarator.type == "variable_declarator" and not is_import(declarator, grammar, data):
+                yield from _of_targets(declarator, lines, _targets(declarator, "name", "value"), grammar, data)
+        return
+    yield from _of_targets(node, lines, _targets(node, names_field, value_field), grammar, data)
+
+
+def _of_targets(
+    node: Node,
+    lines: tuple[int, int, int],
+    targets: Sequence[tuple[Node, Node | None]],
+    grammar: Grammar,
+    data: bytes,
+) -> Iterator[Local]:
+    """Yield the names of what a node declares; ``lines`` as in ``Local``."""
     declared = node.child_by_field_name("type")
     type_ = "" if declared is None else " ".join(text_of(declared, data, _TYPE).split())
-    names_field, value_field = grammar.binds[node.type]
-    targets = _targets(node, names_field, value_field)
     for place, (pattern, value) in enumerate(targets):
         names = _names(pattern, grammar, data)
         is_whole = len(names) == 1 and not _TAKES_APART.search(pattern.type)
@@ -112,7 +149,7 @@ def _declared(node: Node, scope: Node, grammar: Grammar, data: bytes) -> Iterato
             text = f"{text}[]" if _is_element(node, grammar, place) else ""
         for name in names:
             own_type = type_ if is_whole and type_ not in _INFERRED else ""
-            yield Local(name, line, first, last, own_type, text)
+            yield Local(name, *lines, own_type, text)
 
 
 def _is_element(loop: Node, grammar: Grammar, place: int) -> bool:
@@ -163,11 +200,14 @@ def _names(pattern: Node, grammar: Grammar, data: bytes) -> list[str]:
             break
         is_used = cursor.field_name in _USED_FIELDS or node.type in _USED_NODES
         is_declared_elsewhere = depth and node.type in grammar.binds
+        is_qualified = node.type == "dotted_name" and node.named_child_count > 1
         if node.type in _NAMES and not is_used:
             name = text_of(node, data, LONGEST_NAME)
             names += [name] if grammar.name != "rust" or not name[:1].isupper() else []
-        elif not is_used and not is_declared_elsewhere and cursor.goto_first_child():
+        elif not (is_used or is_declared_elsewhere or is_qualified) and cursor.goto_first_child():
             depth += 1
+            if node.type == "keyword_pattern":  # its first child is the name of an attribute
+                cursor.goto_next_sibling()
             continue
         while depth and not cursor.goto_next_sibling():
             cursor.goto_parent()

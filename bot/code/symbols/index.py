@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -25,6 +25,8 @@ MAX_SEARCHED, MAX_PARSED, SECONDS = 60_000_000, 150, 20.0
 MAX_DEFINING = 6
 #: Most files whose lines are kept.
 MAX_SPLIT = 16
+#: Most parameters and variables of one name that are looked at for one use of it.
+MAX_LOCALS_BEFORE = 300
 #: Lines that are shown of a docstring, and most lines of a long function.
 DOCSTRING, BODY = 5, 120
 _DOCSTRING = re2.compile(r"\s*[rRuU]?(\"\"\"|''')")
@@ -41,6 +43,42 @@ class FileDefinition(NamedTuple):
         return (self.path, self.definition.first) == (other.path, other.definition.first)
 
 
+class _LocalNames:
+    """The parameters and variables of one file."""
+
+    def __init__(self, local_names: Iterable[Local]) -> None:
+        self._by_name: dict[str, list[Local]] = {}
+        self._declared: dict[tuple[str, int], Local] = {}
+        for local in sorted(local_names, key=lambda local: (local.first, -local.last)):
+            self._by_name.setdefault(local.name, []).append(local)
+            self._declared.setdefault((local.name, local.line), local)
+        self._answers: dict[tuple[str, int, bool], Local | None] = {}
+
+    def find(self, name: str, line: int, *, is_call: bool) -> Local | None:
+        """Return what a name means on a line; see ``CodeIndex.local_name``."""
+        key = name, line, is_call
+        if key not in self._answers:
+            local = self._innermost(name, line)
+            self._answers[key] = self._declared.get((name, line)) if local is None and not is_call else local
+        return self._answers[key]
+
+    def _innermost(self, name: str, line: int) -> Local | None:
+        """Return the innermost one; of several in one function one with a type, else the first with a value."""
+        candidates = self._by_name.get(name, [])
+        end = bisect_right(candidates, line, key=lambda local: local.first)
+        # Scopes are nested or apart, so the last one that has begun and not ended is the innermost.
+        recent = reversed(candidates[max(0, end - MAX_LOCALS_BEFORE) : end])
+        inner = next((local for local in recent if local.last >= line), None)
+        if inner is None:
+            return None
+        start = bisect_left(candidates, (inner.first, -inner.last), key=lambda local: (local.first, -local.last))
+        group = candidates[start : min(end, start + MAX_LOCALS_BEFORE)]
+        group = [local for local in group if (local.first, local.last) == (inner.first, inner.last)]
+        earlier = [local for local in group if local.line <= line]
+        best = min(earlier, key=lambda local: (not local.type, not local.value), default=None)
+        return best or replace(group[0], type="", value="")
+
+
 class CodeIndex:
     """The files of one commit, each parsed as rarely as possible.
 
@@ -55,7 +93,7 @@ class CodeIndex:
         self.before = before
         self._lines: dict[str, list[str]] = {}
         self._outlines: dict[str, Outline] = {}
-        self._local_names: dict[str, dict[str, list[Local]]] = {}
+        self._local_names: dict[str, _LocalNames] = {}
         self._until = monotonic() + seconds
         self._parsed = 0
         self._by_language: dict[str, list[str]] = {}
@@ -114,24 +152,13 @@ class CodeIndex:
         return self.outline(path).definitions
 
     def local_name(self, path: str, name: str, line: int, *, is_call: bool) -> Local | None:
-        """Return the innermost parameter or variable that a name means on a line; of several in it the first.
+        """Return the innermost parameter or variable that a name means on a line, with what is set up to it.
 
-        One with a type goes before the others, and one with a value. A variable may be set to the result of a
-        function of its name.
+        A variable may be set to the result of a function of its name.
         """
         if path not in self._local_names:
-            by_name = self._local_names[path] = {}
-            for local in self.outline(path).local_names:
-                by_name.setdefault(local.name, []).append(local)
-        return min(
-            (
-                local
-                for local in self._local_names[path].get(name, ())
-                if (local.first if is_call else min(local.line, local.first)) <= line <= local.last
-            ),
-            key=lambda local: (local.last - local.first, not local.type, not local.value),
-            default=None,
-        )
+            self._local_names[path] = _LocalNames(self.outline(path).local_names)
+        return self._local_names[path].find(name, line, is_call=is_call)
 
     def named(self, name: str, paths: Iterable[str]) -> list[FileDefinition]:
         """Return the definitions of a name in these files."""

@@ -78,8 +78,7 @@ class Resolver:
         owner = self._receiver_classes(path, parts, scope, reference.line)
         if owner is not None:
             return self._members(owner, reference.name, is_call=is_call)
-        modules = self._modules.module_files(path, reference.receiver)
-        if modules:
+        if modules := self._module_files(path, reference.receiver, reference.line):
             return self._modules.exported(Imported(modules, reference.name))
         last = parts[-1] if parts else ""
         if len(parts) > 1 and is_telling(last):  # a field that the repository defines once
@@ -101,7 +100,7 @@ class Resolver:
         classes = self._receiver_classes(path, parts, self.scope(path, reference.line), reference.line)
         if classes is not None:
             return any(base.definition.name == owner for place in classes for base in (place, *self.bases(place)))
-        return is_telling(reference.name) or bool(self._modules.module_files(path, reference.receiver))
+        return is_telling(reference.name) or bool(self._module_files(path, reference.receiver, reference.line))
 
     def sole_definition(self, path: str, name: str) -> Places:
         """Return the definition of a name that the repository's files of a language define once."""
@@ -230,9 +229,15 @@ class Resolver:
         else:
             owner = self._classes_of_name(path, first, scope, line, depth)
             if owner is None:
-                modules = self._modules.module_files(path, word)
+                modules = self._module_files(path, word, line)
                 return self._through_module(modules, rest) if modules and rest else None
         return self._member_classes(owner, rest)
+
+    def _module_files(self, path: str, receiver: str, line: int) -> tuple[str, ...]:
+        """Return the files of the module that a receiver names, unless its first word is a local name there."""
+        first = (segments(receiver) or [""])[0]
+        local = self.index.local_name(path, first, line, is_call=False)
+        return () if local is not None else self._modules.module_files(path, receiver)
 
     def _classes_of_name(
         self, path: str, part: str, scope: Sequence[Definition], line: int, depth: int
@@ -304,6 +309,7 @@ class Resolver:
 
     def _class_of_type(self, path: str, declared: str, scope: Sequence[Definition], level: int = 0) -> Places:
         """Return the class that a declared type names, or that of its elements; none for a container."""
+        declared = declared.lstrip(": ")  # of TypeScript
         for _ in range(min(level, DEPTH)):
             declared = element_type(declared)
         if declared.startswith("("):  # several results in Go, a tuple in Rust

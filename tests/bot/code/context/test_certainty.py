@@ -127,6 +127,30 @@ def test_an_argument_or_a_field_of_a_name_hides_no_definition(
     assert row in shown(files, path, old, source)
 
 
+@pytest.mark.parametrize(
+    ("use", "is_used"),
+    [
+        ("from a import s\n\n\ndef use(b):\n    return s.load(b)\n", True),
+        ("from a import s\n\n\ndef use(s):\n    return s.load(1)\n", False),
+        ("from a import s\n\n\ndef use(b):\n    return [s.load(1) for s in b]\n", False),
+    ],
+)
+def test_a_local_name_of_a_module_is_not_the_module(use: str, is_used: bool) -> None:
+    files = {"a/s.py": f"def load(a):\n    return a\n{LONG}", "a/u.py": use + LONG}
+    assert ("`use` calls `load`" in shown(files, "a/s.py", "return a", "return a + 1")) == is_used
+
+
+@pytest.mark.parametrize("call", ["s.load(b)", "load(b)"])
+def test_what_a_function_requires_is_no_variable(call: str) -> None:
+    name = "s" if call.startswith("s.") else "{ load }"
+    use = f"function use(b) {{\n  const {name} = require('./s')\n  return {call}\n}}\n"
+    files = {
+        "a/s.js": f"function load(a) {{\n  return a\n}}\nmodule.exports = {{ load }}\n{LONG}",
+        "a/u.js": use + LONG,
+    }
+    assert "`use` calls `load`" in shown(files, "a/s.js", "return a", "return a + 1")
+
+
 def test_a_global_that_a_function_sets_is_not_its_own() -> None:
     use = "def reset():\n    global cache\n    cache = None\n"
     files = {"a/x.py": f"cache = {{\n    'a': 1,\n    'b': 2,\n}}\n{PADDING}{use}"}

@@ -297,7 +297,7 @@ def test_an_unknown_language_has_no_definitions() -> None:
     [
         ("a.py", "def f(a, *b, c=d, e: E = g):\n    h, (i, *j) = k\n    l.m = n\n", "a b c e h i j"),
         ("a.py", "def f():\n    global a\n    a = 1\n    with b() as c, d:\n        e[0] = 1\n", "c"),
-        ("a.py", "a = [b for b in c if (d := b)]\nclass E:\n    f = 1\n", "b d"),
+        ("a.py", "a = [b for b in c if (d := b)]\nclass E:\n    f = 1\n", "b"),
         ("a.py", "def f():\n    for a, b in c:\n        pass\n    d += lambda e, g=h: e\n", "a b d e g"),
         ("a.ts", "function f(a: A, { b, c: d = e, ...g }: H, [i] = j) {}\n", "a b d g i"),
         ("a.js", "const a = 1\nfor (const b of c) { let { d } = e }\ntry {} catch (g) {}\nh(i => i)\n", "b d g i"),
