@@ -222,20 +222,27 @@ def outdated(findings: Sequence[Finding], diff: Diff, omitted: Collection[str] =
     return tuple(
         finding
         for finding in findings
-        if finding.path not in omitted and not _is_in(finding, diff, prints - {finding.fingerprint})
+        if finding.path not in omitted and not _prints_in(diff, finding) - (prints - {finding.fingerprint})
     )
 
 
-def _is_in(finding: Finding, diff: Diff, others: Collection[str]) -> bool:
-    """Return True if a finding's code is in the diff, at a place that is not the one of ``others``."""
+def unmoved(findings: Sequence[Finding], diff: Diff) -> frozenset[str]:
+    """Return the fingerprints of findings whose code stands between the same lines in the diff."""
+    return frozenset(
+        finding.fingerprint for finding in findings if finding.fingerprint in _prints_in(diff, finding)
+    )
+
+
+def _prints_in(diff: Diff, finding: Finding) -> frozenset[str]:
+    """Return the fingerprints that a finding has at the places of its code in the diff."""
     files = diff.named(finding.path)
     # A finding that was read back from a comment may have no code.
     if finding.line is None or not finding.code:
-        return bool(files)
+        return frozenset({finding.fingerprint} if files else ())
     code = "\n".join(finding.code)
     places = ((file, place) for file in files for place in Index(file).find(code))
-    return any(
-        fingerprint(file.path, finding.code, finding.category, _around(file, place)) not in others
+    return frozenset(
+        fingerprint(file.path, finding.code, finding.category, _around(file, place))
         for file, place in places
         if place.whole and place.side == finding.side
     )

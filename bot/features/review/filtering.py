@@ -7,7 +7,15 @@ from typing import NamedTuple
 
 from bot.core.config import ReviewConfig
 from bot.features.review.record import Reason, RepairFlaw, Suppressed
-from bot.features.shared.findings import Finding, Impact, Severity, apart, same_defect, same_subject
+from bot.features.shared.findings import (
+    Finding,
+    Impact,
+    Severity,
+    apart,
+    plain_fingerprint,
+    same_defect,
+    same_subject,
+)
 
 #: Percent of confidence for each further model that reports the same finding; one model repeats itself.
 AGREEMENT = 15
@@ -28,6 +36,8 @@ class Situation(NamedTuple):
     settled: Sequence[Finding] = ()
     """Findings that were answered or resolved, or whose code is gone."""
     dismissed: Sequence[Finding] = ()
+    unmoved: Collection[str] = ()
+    """Fingerprints of those of them whose code still stands between the same lines."""
     doubted: Collection[str] = ()
     """Fingerprints of findings that the second question refuted."""
     unchanged: Collection[str] = ()
@@ -114,12 +124,19 @@ def _is_unlikely(finding: Finding, config: ReviewConfig) -> bool:
 
 def _earlier_reason(finding: Finding, earlier: Situation) -> Reason | None:
     """Return why a finding is not new: it was posted before, or repeats one that people have dealt with."""
-    if any(same_defect(finding, other) for other in earlier.dismissed):
+    if any(_repeats(finding, other, earlier) for other in earlier.dismissed):
         return "dismissed"
-    if any(same_defect(finding, other) for other in (*earlier.posted, *earlier.settled)):
+    if any(_repeats(finding, other, earlier) for other in (*earlier.posted, *earlier.settled)):
         return "already_posted"
     if any(same_subject(finding, other) for other in earlier.dismissed):
         return "dismissed"
     if any(same_subject(finding, other) for other in earlier.settled):
         return "already_posted"
     return "unchanged" if finding.fingerprint in earlier.unchanged else None
+
+
+def _repeats(finding: Finding, other: Finding, earlier: Situation) -> bool:
+    """Return True if a finding is an earlier one, or has its code while the lines around that changed."""
+    if same_defect(finding, other):
+        return True
+    return other.fingerprint not in earlier.unmoved and plain_fingerprint(finding) == plain_fingerprint(other)

@@ -15,7 +15,7 @@ from bot.core.errors import ForgeError
 from bot.core.subjects import Subject
 from bot.core.text import amount
 from bot.features.review import texts
-from bot.features.review.anchoring import outdated
+from bot.features.review.anchoring import outdated, unmoved
 from bot.features.review.background import Background, background
 from bot.features.review.doubt import Doubting
 from bot.features.review.filtering import Situation, select
@@ -62,6 +62,7 @@ class _Review:
         #: Earlier findings whose code is not in the change, and those of them whose code was in it before.
         self.gone = self.memory.outdated
         self.outdated: tuple[Finding, ...] = ()
+        self.unmoved: frozenset[str] = frozenset()
         try:
             change = forge.diff(pull.number)
         except ForgeError as error:
@@ -85,6 +86,7 @@ class _Review:
         if change.unlisted:
             others = Skipped(path=f"{change.unlisted} more files", reason="not listed by GitHub")
             self.packed = replace(self.packed, skipped=(*self.packed.skipped, others))
+        self.unmoved = unmoved(self.memory.findings, diff)
         self.gone = outdated((*self.memory.outdated, *self.memory.posted), diff, change.omitted)
         self.outdated = tuple(finding for finding in self.gone if finding in self.memory.posted)
 
@@ -133,6 +135,7 @@ class _Review:
             posted=memory.posted,
             settled=(*memory.settled, *self.outdated),
             dismissed=memory.dismissed,
+            unmoved=self.unmoved,
             unchanged=[finding.fingerprint for finding in result.findings if not self.scope.holds(finding)],
             remaining=max(0, config.max_total - len(memory.findings)),
             late=self.rounds.number >= LATE,

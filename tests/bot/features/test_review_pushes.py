@@ -166,6 +166,18 @@ def test_equal_short_lines_are_doubted_and_posted_for_themselves(services: Build
     assert [doubt.outcome for doubt in decision.record.doubts] == ["refuted", "stands"]
 
 
+@pytest.mark.parametrize("symbol", ["", "path"])
+def test_a_short_line_is_the_same_when_the_lines_around_it_change(
+    services: Build, history: Remembered, symbol: str
+) -> None:
+    first = review(opened(), services(ScriptedModel([reply(LOAD)]), snapshot(GUARDS)))
+    history.past.append(first)
+    changed = GUARDS.replace("+    if not path:", "+    if not path.exists():")
+    decision = push(services, changed, reply({**LOAD, "symbol": symbol}), on_github(first))
+    assert posted(decision) == []
+    assert decision.record.counts["suppressed:already_posted"] == 1
+
+
 def test_a_dismissed_short_line_stays_away_and_its_twin_does_not(services: Build, history: Remembered) -> None:
     without_save = GUARDS.partition("@@ -30")[0]
     first = review(opened(), services(ScriptedModel([reply(LOAD)]), snapshot(without_save)))
