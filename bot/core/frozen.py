@@ -1,6 +1,6 @@
 """The base of every value that crosses a boundary: an event, a decision, a reply."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -16,12 +16,12 @@ class Frozen(BaseModel):
 
 
 class Lenient(Frozen):
-    """An immutable value that others write, such as a model's reply: unknown fields are ignored.
-
-    A model's reply is used without the items of its lists that are invalid even after the repair turn.
-    """
+    """An immutable value that others write, such as a model's reply: unknown fields are ignored."""
 
     model_config = ConfigDict(extra="ignore")
+
+    #: Lists of a model's reply that are used without the items that are invalid even after the repair turn.
+    incomplete_lists: ClassVar[tuple[str, ...]] = ()
 
 
 _PLAIN_WORDS = {

@@ -120,7 +120,7 @@ class Conversation:
             request = replace(request, retort=_retort(answer.text, value, schema))
             answer, value = self._ask(request, schema, usages)
         left_out = 0
-        if isinstance(value, Unusable) and issubclass(schema, Lenient):
+        if isinstance(value, Unusable):
             value, left_out = _without_invalid_items(answer.text, schema, value)
         if isinstance(value, Unusable):
             if answer.finish == "length":
@@ -214,17 +214,17 @@ def read(text: str, schema: type[T]) -> T:
 
 
 def _without_invalid_items(text: str, schema: type[T], fault: Unusable) -> tuple[T | Unusable, int]:
-    """Parse a value without its invalid list items, and count these. Return ``fault`` if more is wrong than items.
+    """Parse a value without invalid items of ``incomplete_lists``, and count these; ``fault`` if more is wrong.
 
-    A required list keeps at least one item: without any it would say that there is nothing.
+    A list keeps at least one item: without any it would say that there is nothing.
     """
-    if not fault.places:
+    if not fault.places or not issubclass(schema, Lenient):
         return fault, 0
     value = extract(text)
-    for name, field in schema.model_fields.items():
+    for name in schema.incomplete_lists:
         if isinstance(items := value.get(name), list) and items:
             value[name] = [item for index, item in enumerate(items) if (name, index) not in fault.places]
-            if not value[name] and field.is_required():
+            if not value[name]:
                 return fault, 0
     try:
         return schema.model_validate(value), len(fault.places)

@@ -65,6 +65,8 @@ class Recorded:
         usage = line.get("usage") or {}
         reply = json.dumps({key: value for key, value in line.items() if key not in _KEYS})
         text = str(line["text"]) if "text" in line else reply
+        if request.retort:
+            usage = {}  # counted with the reply itself
         return Answer(text, "stop", usage.get("input_tokens", 0), usage.get("output_tokens", 0))
 
     def _find(self, request: Request) -> _Line | None:

@@ -190,6 +190,8 @@ class Reported(Lenient):
 class ReviewReply(Lenient):
     """The model's review. The reasoning comes before the findings."""
 
+    incomplete_lists = ("findings",)
+
     reasoning: str
     findings: tuple[Reported, ...]
 

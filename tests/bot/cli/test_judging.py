@@ -89,10 +89,10 @@ def test_wrong_usage_is_one_line(run: Run, arguments: list[str], why: str) -> No
 
 def test_a_reply_that_cannot_be_used_is_named_once(run: Run) -> None:
     code, out, _ = run("triage", "issue.md", reply={"text": "It looks fine to me."})
-    reason = "the reply recorded for offline/files#1 is unusable: the answer holds no JSON object"
+    reason = "recorded:replies.jsonl#m answered with something unusable: the answer holds no JSON object"
     assert (code, out) == (0, f"Not judged: {reason}\n")
     code, out, _ = run("verify", "--issue", "issue.md", "--patch", "fix.diff", reply={"text": "Fine."})
-    assert (code, out) == (0, "Not judged: the model gave no usable answer (invalid)\n")
+    assert (code, out) == (0, "Not judged: the model gave no usable answer (malformed)\n")
 
 
 @pytest.mark.parametrize(

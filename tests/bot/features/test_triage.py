@@ -80,13 +80,6 @@ def test_a_share_in_place_of_percent_is_asked_for_again(services: Build, share: 
     assert "p_bounce: Value error, must be in percent" in model.requests[1].turns[-1].text
 
 
-def test_a_question_that_stays_invalid_is_left_out_and_recorded(services: Build) -> None:
-    reply = {**VAGUE, "open_points": [{"question": "Which?", "blocking": "perhaps"}, "Which file?"]}
-    (decision,) = decide(issue_opened(), services(ScriptedModel([reply, reply]), snapshot()))
-    assert (decision.verdict, decision.record.questions) == ("VAGUE", ("Which file?",))
-    assert decision.record.left_out == 1
-
-
 def test_a_clear_issue_gets_nothing(services: Build) -> None:
     (decision,) = decide(issue_opened(), services(ScriptedModel([CLEAR]), snapshot()))
     assert decision.actions == ()
