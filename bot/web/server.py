@@ -11,7 +11,6 @@ import contextlib
 import faulthandler
 import os
 import resource
-import signal
 import socket
 import time
 from collections.abc import Callable
@@ -52,6 +51,13 @@ class _Log(Logger):  # type: ignore[misc]
         self.error_log.propagate = True
 
 
+def _close(_arbiter: Any, worker: Any) -> None:
+    """Let the application write its counts to the database."""
+    close = getattr(worker.wsgi, "extensions", {}).get("close")
+    if close is not None:
+        close()
+
+
 class _Connection(TConn):  # type: ignore[misc]
     """May be closed twice: by the thread that served it, and by gunicorn, which counts a failed close twice."""
 
@@ -64,7 +70,7 @@ class GuardedWorker(ThreadWorker):  # type: ignore[misc]
     """Gives no thread to a silent connection, and ends requests that do not arrive in time.
 
     A new connection waits without a thread for its first byte. A request that is late reads as if its sender had
-    hung up. If the loop stands still for ``timeout``, the process ends with a traceback on stderr.
+    hung up.
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -80,12 +86,6 @@ class GuardedWorker(ThreadWorker):  # type: ignore[misc]
             resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
         self.worker_connections = min(CONNECTIONS, most - OTHER_FILES)
         super().init_process()
-
-    def init_signals(self) -> None:
-        """Take the signals that end the server. SIGHUP stays ignored under nohup."""
-        hang_up = signal.getsignal(signal.SIGHUP)
-        super().init_signals()
-        signal.signal(signal.SIGHUP, hang_up)
 
     def accept(self, listener: socket.socket) -> None:
         """Accept a connection, and wait for its first byte."""
@@ -104,15 +104,6 @@ class GuardedWorker(ThreadWorker):  # type: ignore[misc]
         conn.timeout = time.monotonic() + IDLE_SECONDS
         self.pending_conns.append(conn)
         self.poller.register(client, EVENT_READ, partial(self.on_pending_socket_readable, conn))
-
-    def is_parent_alive(self) -> bool:
-        """Return True: the parent is no arbiter, but may be a shell that ends before the server."""
-        return True
-
-    def notify(self) -> None:
-        """Note that the loop runs. gunicorn calls it at every turn."""
-        super().notify()
-        faulthandler.dump_traceback_later(self.timeout, exit=True)
 
     def enqueue_req(self, conn: TConn) -> None:
         self._begun[conn] = time.monotonic()
@@ -143,22 +134,33 @@ class GuardedWorker(ThreadWorker):  # type: ignore[misc]
                     conn.sock.shutdown(how)
 
 
-class Server(BaseApplication):  # type: ignore[misc]
-    """Serves the result of ``make_app`` in this process.
+class LoneWorker(GuardedWorker):
+    """Has no arbiter: ends its process, with a traceback on stderr, if its loop stands still for ``timeout``."""
 
-    gunicorn's arbiter would be one process more, of 35 MB, and start again what `bouncer serve`, Docker or systemd
-    starts again too.
-    """
+    def notify(self) -> None:
+        super().notify()
+        faulthandler.dump_traceback_later(self.timeout, exit=True)
+
+
+class Server(BaseApplication):  # type: ignore[misc]
+    """Serves the result of ``make_app``, which is called in each worker process after the fork."""
 
     def __init__(
-        self, make_app: Callable[[], Flask], host: str, port: int, ready: Callable[[], None] | None = None
+        self,
+        make_app: Callable[[], Flask],
+        host: str,
+        port: int,
+        *,
+        processes: int = 1,
+        ready: Callable[[], None] | None = None,
     ) -> None:
-        """``ready`` is called once, after the line that is logged at the start."""
+        """``ready`` is called once, after the lines that are logged at the start."""
         self._make_app = make_app
-        self._ready = ready
         self._options: dict[str, Any] = {
             "bind": f"[{host}]:{port}" if ":" in host else f"{host}:{port}",
+            "workers": processes,
             "threads": THREADS,
+            "worker_class": f"{GuardedWorker.__module__}.{GuardedWorker.__qualname__}",
             "worker_connections": CONNECTIONS,
             "graceful_timeout": GRACEFUL_SECONDS,
             "timeout": 60,
@@ -166,8 +168,14 @@ class Server(BaseApplication):  # type: ignore[misc]
             "backlog": 512,
             # Headers of a proxy count only by BOUNCER_TRUST_PROXY; gunicorn's own default believes loopback.
             "forwarded_allow_ips": "",
+            "preload_app": False,
             "accesslog": None,
+            "proc_name": "bouncer-web",
+            "worker_exit": _close,
+            "when_ready": lambda _arbiter: ready() if ready else None,
             "logger_class": _Log,
+            # No other way in than the operator's port.
+            "control_socket_disable": True,
         }
         super().__init__()
 
@@ -178,18 +186,18 @@ class Server(BaseApplication):  # type: ignore[misc]
     def load(self) -> Flask:
         return self._make_app()
 
-    def run(self) -> None:
-        """Serve until SIGTERM or SIGINT."""
+    def run_here(self) -> None:
+        """Serve in this process until SIGTERM or SIGINT.
+
+        gunicorn's arbiter would be one process more, of 35 MB, for what `bouncer serve` and LoneWorker do.
+        """
         log = self.cfg.logger_class(self.cfg)
         listeners = create_sockets(self.cfg, log)
         log.info("Listening at: %s (%s)", ",".join(map(str, listeners)), os.getpid())
-        worker = GuardedWorker(1, os.getppid(), listeners, self, self.cfg.timeout, self.cfg, log)
+        worker = LoneWorker(1, os.getppid(), listeners, self, self.cfg.timeout, self.cfg, log)
         worker.pid = os.getpid()
-        if self._ready is not None:
-            self._ready()
+        self.cfg.when_ready(worker)
         try:
             worker.init_process()
         finally:
-            if self.callable is not None:
-                # The application writes its counts to the database.
-                self.callable.extensions["close"]()
+            self.cfg.worker_exit(worker, worker)

@@ -42,6 +42,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.bench webhook")
     parser.add_argument("--seconds", type=int, default=20)
     parser.add_argument("--held", type=int, default=0, help="connections that send nothing more")
+    parser.add_argument("--processes", type=int, default=1, help="server processes")
     parser.add_argument("--database", choices=("sqlite", "postgresql", "both"), default="both")
     options = parser.parse_args()
     configure_logs("ERROR")
@@ -55,7 +56,7 @@ def main() -> None:
 
         with ExitStack() as stack:
             port = free_port()
-            stack.enter_context(serving(Server(durable, "127.0.0.1", port), port))
+            stack.enter_context(serving(Server(durable, "127.0.0.1", port, processes=options.processes), port))
             sender = Sender(port, 202)
             open_loop(sender, RATE, 3)
             for _ in range(options.held):

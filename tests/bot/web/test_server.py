@@ -1,4 +1,4 @@
-"""The web server in a process of its own."""
+"""The web server without gunicorn's arbiter, in a process of its own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from flask import Flask
 
-from bot.web.server import GuardedWorker, Server
+from bot.web.server import LoneWorker, Server
 from tests.bot.pipeline.rig import PROCESSES, free_port, wait
 
 
@@ -33,16 +33,16 @@ def make_app() -> Flask:
 
 def run(port: int, timeout: int, turn_seconds: float, log: str) -> None:
     os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT), 2)
-    turn = GuardedWorker.murder_pending
+    turn = LoneWorker.murder_pending
 
-    def murder_pending(self: GuardedWorker) -> None:
+    def murder_pending(self: LoneWorker) -> None:
         turn(self)
         time.sleep(turn_seconds)
 
-    GuardedWorker.murder_pending = murder_pending  # type: ignore[method-assign]
+    LoneWorker.murder_pending = murder_pending  # type: ignore[method-assign]
     server = Server(make_app, "127.0.0.1", port)
     server.cfg.set("timeout", timeout)
-    server.run()
+    server.run_here()
 
 
 def start(port: int, log: Path, timeout: int = 60, turn_seconds: float = 0) -> BaseProcess:

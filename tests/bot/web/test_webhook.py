@@ -215,3 +215,9 @@ def test_without_a_secret_nothing_is_believed(sqlite: Database) -> None:
         status, answer = site.post()
         assert (status, answer["error"]) == (503, "not set up yet: there is no webhook secret")
         assert site.recorded() == 0
+
+
+def test_the_program_is_never_loaded_before_the_fork() -> None:
+    server = Server(lambda: pytest.fail("made too early"), "127.0.0.1", 0)
+    assert server.cfg.preload_app is False
+    assert server.cfg.control_socket_disable is True
