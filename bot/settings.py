@@ -288,7 +288,8 @@ class Settings(BaseSettings):
             return self
         credentials = {name.lower(): value for name, value in app.variables().items() if value}
         mode = self.bouncer_mode or app.mode
-        return _validated(**{**dict(self), **credentials, "bouncer_mode": mode})
+        values = {name: getattr(self, name) for name in self.model_fields_set}
+        return _validated(**{**values, **credentials, "bouncer_mode": mode})
 
     @property
     def secrets(self) -> tuple[str, ...]:

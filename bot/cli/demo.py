@@ -305,7 +305,7 @@ def _serving(github: SimulatedGitHub, where: Path, database: str, model: str) ->
         )
     try:
         # Import what this process needs while the other starts.
-        import_module("dbos")
+        import_module("bot.pipeline.worker")
         import_module("rich.markdown")
         _wait(f"http://127.0.0.1:{port}/readyz", server, log)
         github.install(app)

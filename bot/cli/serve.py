@@ -94,7 +94,7 @@ def _import_all() -> None:
 
 def _web(settings: Settings, link: str | None) -> None:
     observe(settings)
-    web.server(settings, link=link).run()
+    web.server(settings, link=link).run_here()
 
 
 def _worker(settings: Settings, concurrency: int, apart: float) -> None:
@@ -131,4 +131,8 @@ def _run(child: Callable[[], None]) -> int:
     except OperatorError as error:
         click.echo(f"bouncer: {error}", err=True)
         return supervisor.WRONG_USAGE
+    except Exception:  # noqa: BLE001 - the supervisor starts it again
+        # What is no wrong setting may be over at the next start; the other child must not end with it.
+        _log.exception("process_failed")
+        return 1
     return 0

@@ -16,7 +16,7 @@ from typing import Any
 
 ENDINGS = (signal.SIGTERM, signal.SIGINT)
 #: Blocked in the parent, which waits for them; a child takes them again.
-SIGNALS = (*ENDINGS, signal.SIGCHLD)
+SIGNALS = (*ENDINGS, signal.SIGCHLD, signal.SIGALRM)
 #: How long children are given to end, seconds; they drain what they have begun.
 STOP_SECONDS = 28.0
 #: A process that lived for this long is started again at once, seconds; others wait longer each time.
@@ -57,8 +57,8 @@ def supervise(children: dict[int, str], program: list[str]) -> int:
     due: dict[str, float] = {}
     while True:
         wait = min(due.values(), default=time.monotonic() + 60) - time.monotonic()
-        arrival = signal.sigtimedwait(SIGNALS, max(0.0, wait))
-        if arrival is not None and arrival.si_signo in ENDINGS:
+        signal.setitimer(signal.ITIMER_REAL, max(0.001, wait))
+        if signal.sigwait(SIGNALS) in ENDINGS:
             _end(children)
             return 0
         while child := _ended():

@@ -1,6 +1,6 @@
 """The engine, dbos, behind a few methods. Only ``bot.pipeline.worker`` imports it as well, and runs the jobs.
 
-Its import takes a second, so it is delayed until a queue is used: a web server has forked by then.
+Its import takes a second, so it is delayed until a queue is used: most commands need none.
 
 No other table has the state of a job.
 
