@@ -34,8 +34,13 @@ _REASONING = re.compile(
 _PLAIN = re.compile(r"(^|/)(gpt-4|gpt-3|gpt-5.*chat|chatgpt)|gemma|llama|smollm|mistral|instruct")
 
 
-def connect(name: str, key: str, base_url: str | None = None, timeout: float = TIMEOUT) -> Remote:
-    """Connect to the model ``name``; ``base_url`` None is OpenAI's own, ``timeout`` is in seconds."""
+def connect(
+    name: str, key: str, base_url: str | None = None, timeout: float = TIMEOUT, *, provider: str = "openai"
+) -> Remote:
+    """Connect to the model ``name``; ``base_url`` None is OpenAI's own, ``timeout`` is in seconds.
+
+    ``provider`` is another company at that address: errors name it, and the variable of its key.
+    """
     import openai
 
     http = CappedClient(timeout)
@@ -51,11 +56,11 @@ def connect(name: str, key: str, base_url: str | None = None, timeout: float = T
         except openai.APIStatusError as error:
             return error.response
         except openai.APIConnectionError as error:
-            raise connection_error("openai", error) from None
+            raise connection_error(provider, error) from None
 
-    own_server = base_url is not None
-    features = capabilities(name, compatible=own_server)
-    return Remote("openai", features, partial(body, name), send, answer, own_server)
+    own_server = base_url is not None and provider == "openai"
+    features = capabilities(name, compatible=base_url is not None)
+    return Remote(provider, features, partial(body, name), send, partial(answer, provider=provider), own_server)
 
 
 def capabilities(name: str, *, compatible: bool = False) -> Capabilities:
@@ -99,7 +104,7 @@ def body(model: str, request: Request, features: Capabilities) -> dict[str, Any]
     return payload
 
 
-def answer(content: bytes) -> Answer:
+def answer(content: bytes, provider: str = "openai") -> Answer:
     """Parse a successful response; raises ModelError or TransientError if it is unusable.
 
     The SDK's types are filled without validation, because compatible servers leave out fields that the types
@@ -107,13 +112,13 @@ def answer(content: bytes) -> Answer:
     """
     from openai.types.chat import ChatCompletion
 
-    with parsing("openai", content):
+    with parsing(provider, content):
         fields = from_json(content, cache_strings="keys")
         completion = ChatCompletion.construct(**fields)
         if not completion.choices and (error := fields.get("error")):
             # Some gateways report their backend's failure with status 200.
             code = error.get("code")
-            raise status_error("openai", code if isinstance(code, int) else 500, {}, str(error.get("message")))
+            raise status_error(provider, code if isinstance(code, int) else 500, {}, str(error.get("message")))
         choice, tokens = completion.choices[0], completion.usage
         message = choice.message
         arguments = message.tool_calls[0].function.arguments if message.tool_calls else None  # type: ignore[union-attr]

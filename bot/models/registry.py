@@ -236,10 +236,15 @@ def _recorded(name: str, keys: ModelKeys) -> Provider:
     return Recorded(Path(file), model)
 
 
-_FORMS = "openai:NAME, anthropic:NAME, recorded:FILE#NAME, mean(...), cascade(...)"
-
 _PROVIDERS: dict[str, Callable[[str, ModelKeys], Provider]] = {
     "openai": _openai,
     "anthropic": _anthropic,
     "recorded": _recorded,
 }
+
+_FORMS = ", ".join(
+    [
+        *(f"{provider}:NAME" for provider in _PROVIDERS if provider != "recorded"),
+        "recorded:FILE#NAME, mean(...), cascade(...)",
+    ]
+)

@@ -80,6 +80,7 @@ def test_each_slash_command_is_declared_by_one_feature() -> None:
     words = [command.word for feature in router.FEATURES for command in feature.commands]
     assert sorted(words) == sorted(set(words))
     assert {command.word for command in router.SLASH_COMMANDS} == set(words)
+    assert all(events.CommentCreated in feature.events for feature in router.FEATURES if feature.commands)
 
 
 RECORDED = (Path(__file__).parent / "decisions_0.2.0.jsonl").read_text("utf-8").splitlines()

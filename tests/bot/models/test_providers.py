@@ -334,6 +334,21 @@ def raw(kind: str, port: int, timeout: float = 2.0) -> Conversation:
     return Conversation("anthropic:x", anthropic.connect("claude-x", KEY, url, timeout))
 
 
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [(401, r"acme refused the key \(401\): check ACME_API_KEY"), (404, r"acme does not know the model \(404\)")],
+)
+def test_a_provider_that_speaks_openais_protocol_is_named(
+    httpserver: HTTPServer, status: int, message: str
+) -> None:
+    httpserver.expect_request("/v1/chat/completions").respond_with_json(
+        {"error": {"message": "no"}}, status=status
+    )
+    remote = openai.connect("m", KEY, httpserver.url_for("/v1"), provider="acme")
+    with pytest.raises(ModelError, match=message):
+        Conversation("acme:m", remote).complete(PROMPT, Verdict)
+
+
 @contextlib.contextmanager
 def answering(answer: Callable[[socket.socket], None]) -> Iterator[int]:
     """The port of a server that answers one request like this."""
