@@ -70,11 +70,11 @@ class Language(Protocol):
         ...
 
     def inject(self, draft: str, host: str, test_name: str | None, names: Names) -> Injected:
-        """Add the drafted test to an existing test file in that file's own style.
+        """Add the drafted test to an existing test file.
 
         Lines are only added: nothing in the host is changed, moved or shadowed. ``test_name`` renames the test;
-        it gets a number if the host already has that name. Raises DraftRejected if the draft does not parse or
-        does not fit into this host.
+        it gets a number if the host already has that name. Raises DraftRejected if the draft does not parse, or
+        one of its names means something else in this host.
         """
         ...
 

@@ -166,7 +166,7 @@ class Java:
     def new_path(self, beside: str | None, stem: str, existing: Mapping[str, str]) -> str:
         folder = PurePosixPath(beside).parent if beside else PurePosixPath("src/test/java")
         name = f"{stem[:1].upper()}{stem[1:]}"
-        return first_free(str(folder / name.removesuffix("Test")), "Test.java", "", existing.__contains__)
+        return first_free(f"{folder}/{name.removesuffix('Test')}", "Test.java", "", existing.__contains__)
 
     def syntax(self, draft: str) -> str:
         parts = _take_apart(draft)
