@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bot.cli.files import set_option
 from bot.cli.numbers import Finite
 from evaluation.cli import (
     cache_option,
@@ -23,6 +22,7 @@ from evaluation.cli import (
     replay_options,
     replicates_option,
     seed_option,
+    set_option,
     with_options,
     workers_option,
 )
