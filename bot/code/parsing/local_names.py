@@ -85,8 +85,8 @@ def local_names(nodes: Iterable[Node], grammar: Grammar, data: bytes) -> tuple[L
 
 def _scope_of(node: Node, scopes: Sequence[_Scope], grammar: Grammar) -> _Scope | None:
     """Return the scope in which a node declares names; None if it is the file."""
-    is_var = any(child.type == "var" for child in node.children[:2]) and node.type == "for_in_statement"
-    if not is_var and node.type not in _HOISTED:
+    loop_word = node.child_by_field_name("kind") if node.type == "for_in_statement" else None
+    if node.type not in _HOISTED and (loop_word is None or loop_word.type != "var"):
         return scopes[-1]
     return next((scope for scope in reversed(scopes) if scope.node.type in grammar.functions), None)
 

@@ -31,6 +31,12 @@ SCRIPT = "class Foo { run() { return 1 } }\nfunction total() {}\n"
         ("a.js", f"{SCRIPT}function f(a) {{\n  if (a) {{ var total = 1 }}\n  return total\n}}\n", "total", ""),
         (
             "a.js",
+            f"{SCRIPT}function f(a) {{\n  for (var total in a) {{ }}\n  return total\n}}\n",
+            "total",
+            "",
+        ),
+        (
+            "a.js",
             f"{SCRIPT}function f(a) {{\n  if (a) {{ let total = 1 }}\n  return total\n}}\n",
             "total",
             "total",
