@@ -1,6 +1,7 @@
 """Supervised processes that freeze or end; each adds a line to FILE when it starts.
 
 ``python -m tests.bot.cli.frozen FILE [CODE ...]`` freezes, or ends with the codes, one after the other.
+The code ``error`` is an exception.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ def run(file: str, *codes: str) -> None:
         log.write("started\n")
     if codes:
         time.sleep(1)
-        sys.exit(int(codes[Path(file).read_text().count("\n") - 1]))
+        code = codes[Path(file).read_text().count("\n") - 1]
+        if code == "error":
+            raise OSError("no file can be opened")
+        sys.exit(int(code))
     end_if_frozen(1.0)
     re.match("(?:a|a)*b", "a" * 100)
 

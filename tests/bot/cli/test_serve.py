@@ -56,10 +56,12 @@ def settled(serve: subprocess.Popen[bytes]) -> bool:
 
 
 @pytest.mark.timeout(120)
-def test_a_child_that_ends_late_is_started_again_if_that_helps(rig: Rig) -> None:
+@pytest.mark.parametrize("end", ["1", "error"])
+def test_a_child_that_ends_late_is_started_again_if_that_helps(rig: Rig, end: str) -> None:
     starts = rig.folder / "starts"
-    process = rig.start("tests.bot.cli.frozen", str(starts), "1", str(WRONG_USAGE))
+    process = rig.start("tests.bot.cli.frozen", str(starts), end, str(WRONG_USAGE))
     assert process.wait(60) == WRONG_USAGE
+    assert ("process_failed" in rig.log.read_text()) == (end == "error")
     assert starts.read_text() == "started\n" * 2, "after the first code, not after the second"
 
 
