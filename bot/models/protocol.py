@@ -105,7 +105,7 @@ class Model(Protocol):
     def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
         """Ask once, with one repair turn if the reply does not fit ``schema``.
 
-        If that does not help, invalid items of a list are left out, if ``schema`` is Lenient.
+        If that does not help, invalid items of the schema's ``incomplete_lists`` are left out.
         Raises ModelError if there is no usable reply, TransientError if a later try may succeed.
         """
         ...
